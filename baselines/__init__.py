@@ -1,0 +1,1 @@
+"""The drafters DSpark is compared with: lookup, autoregressive and parallel ones."""

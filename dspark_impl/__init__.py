@@ -1,0 +1,1 @@
+"""DSpark: semi-autoregressive drafting with confidence-scheduled verification."""

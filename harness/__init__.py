@@ -1,0 +1,1 @@
+"""The bench: suites, models, prompts, engine, backends, executors, metrics, store, figures and the command line."""

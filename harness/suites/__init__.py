@@ -1,0 +1,1 @@
+"""Suites: what to run, from YAML to a list of cells."""
