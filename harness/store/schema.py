@@ -1,8 +1,8 @@
 """Columns of the three Parquet tables: one row a cell, one row a request, one row a round.
 
-Raw counts are stored; every metric is derived from them (`harness.metrics`). The few scalar metrics in `cells`
-are copies for people who open only that table. Times are seconds; `*_s` columns of `requests` and `rounds` that
-are instants count from the start of the cell's measured window.
+Raw counts are stored; every metric is derived from them (`harness.metrics`). The few scalar metrics in
+`cells` are copies for people who open only that table. Times are seconds; `*_s` columns of `requests` and
+`rounds` that are instants count from the start of the cell's measured window.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Where models come from: a source in, a folder in Hugging Face layout with the hash of its content out."""

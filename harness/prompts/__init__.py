@@ -1,0 +1,1 @@
+"""Prompts: packaged, from files or from registered data sets, and rendered once to the ids every arm sees."""

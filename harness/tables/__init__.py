@@ -1,0 +1,1 @@
+"""A run as tables in the terminal and as JSON."""
