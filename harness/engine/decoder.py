@@ -11,7 +11,7 @@ from torch.nn.functional import embedding, rms_norm
 
 from harness.engine.attention import PackedBatch
 from harness.engine.kvcache import KVCache
-from harness.engine.linear import packed_linear
+from harness.engine.linear import kernel_name, packed_linear
 from harness.errors import BenchError
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class PackedDecoder:
         self.final_norm = self._norm(body.norm, config)
         assert isinstance(model.lm_head, torch.nn.Linear)
         self.lm_head = packed_linear(model.lm_head.weight.detach(), model.lm_head.bias)
+        self.linear_kernel = kernel_name(self.embedding)
         self._softcap: float | None = getattr(config, "final_logit_softcapping", None)
 
     def _norm(self, module: Any, config: Any) -> Norm:

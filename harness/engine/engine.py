@@ -64,7 +64,7 @@ class Engine:
         self.stop_tokens = frozenset(stop_tokens)
         self.speculation = speculation
         self.steps = 0
-        self._slots = slots or Slots()
+        self._slots = Slots() if slots is None else slots
         self._cache = target.new_cache(rows, capacity)
         self._slots.attach(self._cache)
         self._capture = speculation.drafter.needs.layers if speculation else ()

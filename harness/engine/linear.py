@@ -20,6 +20,11 @@ def _onednn_takes(weight: torch.Tensor) -> bool:
     return weight.dtype == torch.bfloat16 and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
+def kernel_name(weight: torch.Tensor) -> str:
+    """What `packed_linear` uses for weights like this one."""
+    return "oneDNN, weights prepacked" if _onednn_takes(weight) else "torch.nn.functional.linear"
+
+
 def packed_linear(
     weight: torch.Tensor, bias: torch.Tensor | None = None
 ) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -115,7 +115,7 @@ def test_an_arm_with_fewer_data_sets_is_marked(cells: list[CellRows]) -> None:
         for c in cells
     ]
     text = " ".join(shown(frames(gone)).split())
-    assert "2 of 3 data sets" in text and "fewer data sets than others" in text
+    assert "2 of 3 data" in text and "fewer data sets than others" in text
 
 
 def test_one_prompt_shows_values_without_intervals() -> None:
