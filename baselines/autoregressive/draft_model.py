@@ -44,7 +44,9 @@ class DraftModelDrafter:
         u = None
         if not batch.sampling.greedy:
             u = uniforms(batch.seeds, batch.rounds, self.block_size, Stream.DRAFT)
-        positions, tokens, drawn_from = batch.lengths.tolist(), [], []
+        positions = batch.lengths.tolist()
+        tokens: list[torch.Tensor] = []
+        drawn_from: list[torch.Tensor] = []
         for k in range(self.block_size):
             if k:
                 packed = PackedBatch(self._cache, 0, [p + k for p in positions], [1] * len(positions))

@@ -20,7 +20,8 @@ class Arrivals:
     """Hands out requests in order. `times` None is a closed loop: a request arrives when the engine has room."""
 
     def __init__(self, requests: Sequence[Request], times: Sequence[float] | None = None) -> None:
-        self._waiting = deque(zip(requests, times or [None] * len(requests), strict=True))
+        arrival: Sequence[float | None] = times or [None] * len(requests)
+        self._waiting = deque(zip(requests, arrival, strict=True))
 
     def __len__(self) -> int:
         return len(self._waiting)

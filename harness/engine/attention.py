@@ -81,7 +81,7 @@ class PackedBatch:
         return attend(layer, query, scale, window)
 
     def _attend_padded(self, layer: int, query: torch.Tensor, scale: float, window: int | None) -> torch.Tensor:
-        tokens, heads, size = query.shape
+        _, heads, size = query.shape
         kv_heads = self.cache.keys.shape[3]
         groups, rows, width = heads // kv_heads, self.requests, self._width
         if not self._even:

@@ -140,7 +140,7 @@ class PackedDecoder:
             gate_up=_fused(mlp.gate_proj, mlp.up_proj),
             down=_fused(mlp.down_proj),
             mlp_norm=self._norm(layer.post_feedforward_layernorm, config) if gemma else None,
-            rope=kind if gemma else "",
+            rope=str(kind) if gemma else "",
             window=window,
         )
 

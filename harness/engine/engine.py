@@ -119,7 +119,7 @@ class Engine:
         tokens = [t for s, n in zip(states, lengths, strict=True) for t in s.request.prompt[s.prefilled :][:n]]
         hidden = self.target.forward(self._tensor(tokens), batch, self._capture)
         if hidden.features is not None:
-            for state, part in zip(states, hidden.features.split(lengths), strict=True):
+            for state, part in zip(states, torch.split(hidden.features, lengths), strict=True):
                 self._prompt_features.setdefault(state.request.index, []).append(part)
         for state, length in zip(states, lengths, strict=True):
             state.prefilled += length

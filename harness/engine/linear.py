@@ -13,7 +13,7 @@ _ROWS_HINT = 8
 
 
 def _onednn_takes(weight: torch.Tensor) -> bool:
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+    if weight.device.type != "cpu" or not torch._C._has_mkldnn:
         return False
     if weight.dtype == torch.float32:
         return True

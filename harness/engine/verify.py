@@ -47,7 +47,7 @@ def verify(
     one-hot drafts (n-gram, temperature 0). lengths int64 [R]: ℓ of each request. seeds and rounds int64 [R]: what
     the random numbers are a function of.
     """
-    requests, block = tokens.shape
+    block = tokens.shape[1]
     starts = (lengths + 1).cumsum(0) - (lengths + 1)  # [R] first row of each request
     verified = torch.arange(block, device=tokens.device) < lengths[:, None]  # [R, γ]
     rows = starts[:, None] + torch.arange(block + 1, device=tokens.device).clamp(max=lengths[:, None])  # [R, γ+1]

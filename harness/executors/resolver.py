@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from harness.backends.contract import ResolvedCell
+from harness.engine.contracts import DrafterPlugin
 from harness.errors import BenchError
 from harness.models.load import load_tokenizer
 from harness.models.resolve import ResolvedModel, resolve
@@ -77,9 +78,7 @@ class Resolver:
 
     def _target(self, cell: Cell) -> ResolvedModel:
         source, sha256 = cell.target.source, cell.target.sha256
-        return self._once(
-            ("model", source, sha256), lambda: resolve(source, sha256=sha256, base=self._base)
-        )
+        return self._once(("model", source, sha256), lambda: resolve(source, sha256=sha256, base=self._base))
 
     def _prompts(self, cell: Cell, target: ResolvedModel) -> _Prompts:
         generation = cell.generation
@@ -89,21 +88,17 @@ class Resolver:
 
         def make() -> _Prompts:
             prompts = load_prompts(cell.dataset, self._base)
-            rendered = render(
-                prompts, tokenizer, thinking=generation.thinking, system=generation.system
-            )
+            rendered = render(prompts, tokenizer, thinking=generation.thinking, system=generation.system)
             return _Prompts(rendered, prompts[0].domain, prompts_sha256(rendered))
 
         shared = (cell.dataset.source, cell.dataset.domain, cell.dataset.limit)
-        return self._once(
-            ("prompts", target.sha256, *shared, generation.thinking, generation.system), make
-        )
+        return self._once(("prompts", target.sha256, *shared, generation.thinking, generation.system), make)
 
     def _drafter(self, drafter: Component | None) -> str | None:
         """Content hash of the drafter's weights; None for drafters without any."""
         if drafter is None:
             return None
-        plugin = drafters().get(drafter.name)
+        plugin = cast(DrafterPlugin, drafters().get(drafter.name))
         weights = plugin.weights(plugin.options(**drafter.options))
         if weights is None:
             return None

@@ -7,14 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from harness.engine.arrivals import Arrivals
-from harness.engine.contracts import Drafter, DrafterContext, Scheduler
-from harness.engine.decoder import PackedDecoder
-from harness.engine.engine import Engine, Speculation
-from harness.engine.request import Request, RequestState
-from harness.engine.sampling import Sampling
-from harness.engine.schedulers import FixedScheduler
-from harness.engine.slots import Slots
 from transformers import (
     AutoModelForCausalLM,
     Gemma3TextConfig,
@@ -24,6 +16,15 @@ from transformers import (
     Qwen2Config,
     Qwen3Config,
 )
+
+from harness.engine.arrivals import Arrivals
+from harness.engine.contracts import Drafter, DrafterContext, Scheduler
+from harness.engine.decoder import PackedDecoder
+from harness.engine.engine import Engine, Speculation
+from harness.engine.request import Request, RequestState
+from harness.engine.sampling import Sampling
+from harness.engine.schedulers import FixedScheduler
+from harness.engine.slots import Slots
 
 SMALL: dict[str, Any] = {
     "vocab_size": 61,
@@ -73,6 +74,8 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
+GREEDY = Sampling()
+ALL = FixedScheduler()
 DrafterMaker = Callable[[DrafterContext], Drafter]
 
 
@@ -81,11 +84,11 @@ def decode(
     prompts: Sequence[Sequence[int]],
     *,
     concurrency: int = 1,
-    sampling: Sampling = Sampling(),
+    sampling: Sampling = GREEDY,
     max_new_tokens: int | Sequence[int] = 16,
     stop_tokens: Sequence[int] = (),
     drafter: DrafterMaker | None = None,
-    scheduler: Scheduler = FixedScheduler(),
+    scheduler: Scheduler = ALL,
     seeds: Sequence[int] | None = None,
     load: Callable[[Any], PackedDecoder] | None = None,
 ) -> list[RequestState]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from transformers import GPT2Config
+
 from harness.engine import attention
 from harness.engine.attention import PackedBatch
 from harness.engine.decoder import PackedDecoder
 from harness.errors import BenchError
-from transformers import GPT2Config
-
 from tests.engine.conftest import CONFIGS, make_model
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+
 from baselines.autoregressive.draft_model import DraftModelDrafter
 from baselines.lookup.ngram import NgramDrafter
 from harness.engine.contracts import DrafterContext
 from harness.engine.decoder import PackedDecoder
-
 from tests.engine.conftest import CONFIGS, DrafterMaker, decode, make_model
 
 EOS = 1

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from scipy.stats import chisquare
+from transformers import LlamaConfig
+
 from baselines.autoregressive.draft_model import DraftModelDrafter
 from baselines.lookup.ngram import NgramDrafter
 from harness.engine import verify as verification
@@ -16,12 +19,10 @@ from harness.engine.decoder import PackedDecoder
 from harness.engine.request import RequestState
 from harness.engine.rng import Stream, uniforms
 from harness.engine.sampling import Sampling, draw, probabilities
-from scipy.stats import chisquare
-from transformers import LlamaConfig
-
 from tests.engine.conftest import CONFIGS, DrafterMaker, decode, make_model
 
 V, LENGTH, DRAWS = 5, 4, 100_000
+DRAWS_FOR_POWER = 20_000  # a wrong residual shows with a fifth of them
 PROMPT = [3, 1, 4]
 
 
@@ -88,13 +89,13 @@ def _enumerate(model: Any, sampling: Sampling) -> dict[tuple[int, ...], float]:
     return dict(zip(sequences, (each / each.sum()).tolist(), strict=True))
 
 
-def _p_value(sampling: Sampling, drafter: DrafterMaker | None) -> float:
-    """Goodness of fit of DRAWS sampled sequences to the enumeration; rare sequences are pooled."""
+def _p_value(sampling: Sampling, drafter: DrafterMaker | None, draws: int = DRAWS) -> float:
+    """Goodness of fit of `draws` sampled sequences to the enumeration; rare sequences are pooled."""
     model = _tiny(seed=1)
     states = decode(
         model,
-        [PROMPT] * DRAWS,
-        concurrency=5000,
+        [PROMPT] * draws,
+        concurrency=4000,
         sampling=sampling,
         max_new_tokens=LENGTH,
         drafter=drafter,
@@ -104,12 +105,12 @@ def _p_value(sampling: Sampling, drafter: DrafterMaker | None) -> float:
         counts[tuple(state.output)] = counts.get(tuple(state.output), 0) + 1
     expected = _enumerate(model, sampling)
     assert not {s for s in counts if expected[s] == 0.0}, "a sequence the target cannot produce"
-    common = [s for s, p in expected.items() if p * DRAWS >= 10]
+    common = [s for s, p in expected.items() if p * draws >= 10]
     observed = [counts.get(s, 0) for s in common]
-    wanted = [expected[s] * DRAWS for s in common]
-    rest = DRAWS - sum(wanted)
+    wanted = [expected[s] * draws for s in common]
+    rest = draws - sum(wanted)
     if rest >= 5:
-        observed.append(DRAWS - sum(observed))
+        observed.append(draws - sum(observed))
         wanted.append(rest)
     return float(chisquare(observed, wanted, sum_check=False).pvalue)
 
@@ -130,7 +131,7 @@ def test_with_temperature_top_k_and_top_p() -> None:
 def test_a_wrong_residual_is_caught(drafter: DrafterMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Power: drawing the correction from the target's own distribution must not pass."""
     monkeypatch.setattr(verification, "residual", lambda target, draft, rejected: target)
-    assert _p_value(ONE, drafter) < 1e-12
+    assert _p_value(ONE, drafter, DRAWS_FOR_POWER) < 1e-12
 
 
 @pytest.mark.parametrize("drafter", [None, _draft_model, _ngram], ids=["target", "model", "ngram"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from harness.engine.rng import Stream, uniforms
-from harness.engine.sampling import Sampling, draw, probabilities
 from scipy.stats import chisquare, kstest
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from harness.engine.rng import Stream, uniforms
+from harness.engine.sampling import Sampling, draw, probabilities
 
 
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
