@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
+from transformers.utils import logging
 
 from harness.backends.contract import Finished, Measurement, ResolvedCell
 from harness.engine import precision
@@ -41,6 +42,8 @@ class InProcessBackend:
     """Keeps the last target between cells: cells come ordered by target."""
 
     def __init__(self) -> None:
+        # The run has its own, and transformers' would write across it.
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self._loaded: _Loaded | None = None
 
     def open(self, resolved: ResolvedCell) -> EngineCell:

@@ -9,6 +9,7 @@ import click
 
 from harness.errors import BenchError
 
+INCOMPLETE = 3  # the run came to its end, but cells failed
 INTERRUPTED = 130  # 128 + SIGINT, what shells use
 
 

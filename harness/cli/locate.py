@@ -12,7 +12,7 @@ RUN_HELP = "RUN is a run directory, a suite file, or a suite's name; for a suite
 
 results_option = click.option(
     "--results",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     default=Path("results/runs"),
     show_default=True,
     help="Folder of the runs: one folder a suite, in it one a run.",

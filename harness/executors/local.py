@@ -5,12 +5,15 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
-from harness.backends.contract import Backend, Measurement, ResolvedCell
+from harness.backends.contract import Backend, ResolvedCell
 from harness.errors import BenchError
 from harness.executors.progress import Progress
 from harness.executors.rows import cell_row
 from harness.registry import backends
+from harness.store.parquet import Rows
 from harness.store.rundir import RunDirectory
 
 
@@ -31,11 +34,9 @@ class LocalExecutor:
                 backend.close()
 
     def _execute(self, resolved: ResolvedCell) -> None:
-        started = datetime.now(UTC)
+        row = partial(cell_row, resolved, environment_id=self._environment_id, started_at=datetime.now(UTC))
         self._progress.start(resolved)
-        measurement: Measurement | None = None
-        reason: str | None = None
-        configuration = {}
+        configuration: dict[str, Any] = {}
         try:
             if resolved.problem is not None:
                 raise BenchError(resolved.problem)
@@ -43,23 +44,19 @@ class LocalExecutor:
             configuration = dict(opened.configuration)
             self._run.write_engine(resolved.cell_id, configuration)
             measurement = opened.measure(self._progress.finished)
-        except BenchError as error:
-            reason = str(error)
+            measured = row(configuration=configuration, measurement=measurement)
         except Exception as error:  # a fault of a drafter or of ours must not cost the other cells
-            reason = f"{type(error).__name__}: {error}"
-            self._progress.log(traceback.format_exc())
-        row = cell_row(
-            resolved,
-            environment_id=self._environment_id,
-            started_at=started,
-            configuration=configuration,
-            measurement=measurement,
-            status="failed" if reason else "ok",
-            reason=reason,
-        )
-        requests = measurement.requests if measurement else []
-        rounds = measurement.rounds if measurement else []
-        self._run.commit(resolved.cell_id, row, requests, rounds)
+            reason = str(error)
+            if not isinstance(error, BenchError):
+                reason = f"{type(error).__name__}: {error}"
+                self._progress.log(traceback.format_exc())
+            failed = row(configuration=configuration, measurement=None, status="failed", reason=reason)
+            self._commit(resolved.cell_id, failed, [], [])
+        else:
+            self._commit(resolved.cell_id, measured, measurement.requests, measurement.rounds)
+
+    def _commit(self, cell_id: str, row: dict[str, Any], requests: Rows, rounds: Rows) -> None:
+        self._run.commit(cell_id, row, requests, rounds)
         self._progress.end(row)
 
     def _backend(self, name: str) -> Backend:

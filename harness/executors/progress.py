@@ -22,7 +22,7 @@ class Progress:
     """Shows the cell that runs, its requests and tokens a second, and the time the run still takes."""
 
     def __init__(self, console: Console, cells: Sequence[Cell], known: Mapping[str, Known]) -> None:
-        """cells: all of the suite. known: by label, those measured before."""
+        """cells: all of the suite. known: by label, those that are not measured again."""
         self._console, self._cells, self._known = console, list(cells), dict(known)
         self._bars = Bars(
             TextColumn("{task.description}"),
@@ -74,10 +74,13 @@ class Progress:
             self._bars.update(self._total, completed=done, note=self._left())
         counter = f"[dim]{done}/{len(self._cells)}[/dim]"
         if row["status"] == "ok":
-            what = f"{row['throughput']:.1f} tok/s, accepted length {row['tau']:.2f}, {row['wall_s']:.1f} s"
+            length = "" if row["tau"] is None else f"accepted length {row['tau']:.2f}, "  # None: no rounds
+            what = f"{row['throughput']:.1f} tok/s, {length}{row['wall_s']:.1f} s"
             line = f"{counter} {escape(self._cell.label)}: {what} [dim]({self._left()})[/dim]"
         else:
-            line = f"{counter} [red]{escape(self._cell.label)}: {row['status']}: {escape(row['reason'])}[/red]"
+            line = (
+                f"{counter} [red]{escape(self._cell.label)}: {row['status']}: {escape(row['reason'])}[/red]"
+            )
         self.log(line, markup=True)
 
     def log(self, text: str, *, markup: bool = False) -> None:
@@ -85,4 +88,5 @@ class Progress:
         self._console.print(text, markup=markup, highlight=False, soft_wrap=True)
 
     def _left(self) -> str:
-        return f"{duration(time_left(plan(self._cells, self._known)))} left"
+        left = time_left(plan(self._cells, self._known))
+        return f"{duration(left)} left" if left else "nothing left"

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import yaml
 from rich.console import Console
+from rich.markup import escape
 
 from harness.backends.contract import ResolvedCell
 from harness.environment import capture, environment_id
-from harness.errors import BenchError
+from harness.executors.choice import goes_on, latest, new_folder
 from harness.executors.local import LocalExecutor
 from harness.executors.progress import Progress
 from harness.executors.resolver import Resolver
 from harness.store.rundir import DONE, PlannedCell, RunDirectory
 from harness.suites.expand import expand
 from harness.suites.load import LoadedSuite, load_suite
-from harness.suites.plan import Known, plan as plan_rows, time_left
-from harness.suites.plan_table import duration, plan_table, summary
+from harness.suites.plan import Known, time_left
+from harness.suites.plan import plan as plan_rows
+from harness.suites.plan_table import plan_table
 from harness.tables.comparison import render
 from harness.tables.document import to_json
+
+_ELSEWHERE = (
+    "{path}: was last measured with other code or on another machine (environments/ has both); cells measured then "
+    "are kept, so do not compare their speed with that of cells measured now. --run with another name starts afresh."
+)
+
+
+class _Content(TypedDict):
+    """What a run directory is told before the first cell, new or not."""
+
+    suite_yaml: str
+    environment_id: str
+    environment: dict[str, Any]
+    planned: list[PlannedCell]
 
 
 def run(
@@ -32,27 +46,32 @@ def run(
     """Measure what is left of a suite and print the comparison; returns it as a JSON document.
 
     run: name of the run directory. Without one, the latest run of the same suite, code and machine goes on, and
-    if there is none, or `new` is set, a new run begins. Raises BenchError before anything is measured when the
-    suite or the folder is unusable, and at the end when cells failed.
+    if there is none, or `new` is set, a new run begins. Cells that fail are committed as such, and counted in the
+    document's `failed`. Raises BenchError when the suite or the folder is unusable.
     """
     loaded = load_suite(suite)
     environment = capture()
     identity = environment_id(environment)
-    console.print(f"[bold]{loaded.suite.name}[/bold]: {loaded.suite.description}", highlight=False)
+    about = f": {escape(loaded.suite.description)}" if loaded.suite.description else ""
+    console.print(f"[bold]{loaded.suite.name}[/bold]{about}", highlight=False, soft_wrap=True)
     console.print("resolving models and prompts", style="dim")
     resolver = Resolver(loaded.folder)
     cells = [resolver.resolve(cell) for cell in expand(loaded.suite)]
     planned = [PlannedCell(cell.cell_id, cell.cell.label) for cell in cells]
     text = _as_yaml(loaded)
-    path = _run_path(results / loaded.suite.name, run, new, identity, planned)
-    content = {"suite_yaml": text, "environment_id": identity, "environment": environment, "planned": planned}
+    folder = results / loaded.suite.name
+    going_on = (
+        None if new or run is not None else latest(folder, identity, lambda other: goes_on(other, planned))
+    )
+    path = going_on or new_folder(folder, run, new=new)
+    content = _Content(suite_yaml=text, environment_id=identity, environment=environment, planned=planned)
     if (path / "run.json").exists():
-        directory = RunDirectory.open(path, write=True)
-        with closing(directory):
+        with RunDirectory.open(path, write=True) as directory:
+            if directory.plan.environment_id != identity:
+                console.print(_ELSEWHERE.format(path=path), style="yellow", markup=False, soft_wrap=True)
             directory.replan(**content)
             return _measure(directory, cells, identity, console)
-    directory = RunDirectory.create(path, suite=loaded.suite.name, **content)
-    with closing(directory):
+    with RunDirectory.create(path, suite=loaded.suite.name, **content) as directory:
         return _measure(directory, cells, identity, console)
 
 
@@ -64,33 +83,37 @@ def _measure(
     console.print(
         f"{len(cells) - len(left)} of {len(cells)} cells are measured already, {len(left)} to do, in {directory.path}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )
-    with Progress(console, [cell.cell for cell in cells], known) as progress:
+    done = {label: cell for label, cell in known.items() if cell.status in DONE}
+    with Progress(console, [cell.cell for cell in cells], done) as progress:
         LocalExecutor(directory, identity, progress).execute(left)
     frames = directory.frames(lists=False)
     render(frames, console, directory.plan.cells)
     failed = int((frames.cells["status"] == "failed").sum())
-    return {"run": str(directory.path), "failed": failed, **to_json(frames)}
+    return {"run": str(directory.path), "planned": len(cells), "failed": failed, **to_json(frames)}
 
 
 def plan(suite: Path, *, results: Path, console: Console) -> dict[str, Any]:
     """Print the cells of a suite, what its latest run has measured of them, and the time left.
 
-    Downloads and loads nothing: cells are recognised by their labels.
+    The run is the one that `bench run` goes on with, unless the content of a model or a prompt file has changed
+    since: this downloads and loads nothing.
     """
     loaded = load_suite(suite)
-    cells = expand(loaded.suite)
-    latest = next(_runs(results / loaded.suite.name), None)
-    known = _known(RunDirectory.open(latest)) if latest else {}
-    rows = plan_rows(cells, known)
-    console.print(plan_table(rows))
-    console.print(summary(rows), highlight=False, soft_wrap=True)
-    where = f"measured so far in {latest}" if latest else f"no run of this suite in {results} yet"
-    console.print(where, style="dim", highlight=False, soft_wrap=True)
+    text = _as_yaml(loaded)
+    folder = results / loaded.suite.name
+    path = latest(folder, environment_id(capture()), lambda other: _same_suite(other, text))
+    known = _known(RunDirectory.open(path)) if path else {}
+    rows = plan_rows(expand(loaded.suite), known)
+    console.print(plan_table(rows, retry_failed=True))
+    none = f"no run of this suite with this code on this machine in {results} yet"
+    where = f"measured so far in {path}" if path else none
+    console.print(where, style="dim", highlight=False, markup=False, soft_wrap=True)
     return {
         "suite": loaded.suite.name,
-        "run": str(latest) if latest else None,
+        "run": str(path) if path else None,
         "seconds_left": time_left(rows, retry_failed=True),
         "cells": [
             {"label": row.cell.label, "state": row.state, "seconds": row.seconds, "basis": row.basis}
@@ -115,28 +138,16 @@ def _status(known: dict[str, Known], label: str) -> str | None:
     return known[label].status if label in known else None
 
 
-def _runs(folder: Path) -> Iterator[Path]:
-    """Runs of a suite, the last written first."""
-    files = sorted(folder.glob("*/run.json"), key=lambda file: -file.stat().st_mtime_ns)
-    return (file.parent for file in files)
-
-
-def _run_path(
-    folder: Path, name: str | None, new: bool, identity: str, planned: Sequence[PlannedCell]
-) -> Path:
-    if name is not None:
-        if new and (folder / name / "run.json").exists():
-            raise BenchError(f"--new: the run {folder / name} exists already; choose another --run name")
-        return folder / name
-    if not new:
-        for path in _runs(folder):
-            plan = RunDirectory.open(path).plan
-            if plan.environment_id == identity and plan.cells == list(planned):
-                return path
-    return folder / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-
-
 def _as_yaml(loaded: LoadedSuite) -> str:
     return yaml.safe_dump(
         loaded.suite.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
     )
+
+
+def _same_suite(run: RunDirectory, suite_yaml: str) -> bool:
+    """Whether the run measures this resolved suite; what a suite says of itself does not count."""
+    try:
+        kept = yaml.safe_load((run.path / "suite.yaml").read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return False
+    return bool(kept | {"description": ""} == yaml.safe_load(suite_yaml) | {"description": ""})

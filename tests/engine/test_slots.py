@@ -25,7 +25,7 @@ def test_random_joins_and_leaves_keep_every_request_with_its_keys() -> None:
             cache.values[:, state.row, :length] = -state.request.index
 
     number = moved = 0
-    for _ in range(400):
+    for _ in range(1500):
         action = rng.random()
         if action < 0.45 and len(slots) < rows:
             number += 1
