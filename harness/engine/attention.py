@@ -21,9 +21,7 @@ class PackedBatch:
     row `first_row + i` of the cache. Tokens lie request by request, without padding, T in all.
     """
 
-    def __init__(
-        self, cache: KVCache, first_row: int, starts: Sequence[int], lengths: Sequence[int]
-    ) -> None:
+    def __init__(self, cache: KVCache, first_row: int, starts: Sequence[int], lengths: Sequence[int]) -> None:
         device = cache.keys.device
         self.cache, self.first_row = cache, first_row
         self.starts, self.lengths = list(starts), list(lengths)
@@ -80,7 +78,9 @@ class PackedBatch:
         attend = self._attend_padded if self._padded else self._attend_each
         return attend(layer, query, scale, window)
 
-    def _attend_padded(self, layer: int, query: torch.Tensor, scale: float, window: int | None) -> torch.Tensor:
+    def _attend_padded(
+        self, layer: int, query: torch.Tensor, scale: float, window: int | None
+    ) -> torch.Tensor:
         _, heads, size = query.shape
         kv_heads = self.cache.keys.shape[3]
         groups, rows, width = heads // kv_heads, self.requests, self._width

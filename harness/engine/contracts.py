@@ -43,9 +43,13 @@ class Proposal:
     """Draft tokens of one round."""
 
     tokens: torch.Tensor  # int64 [R, γ]
-    probabilities: torch.Tensor | None  # float32 [R, γ, V] they were drawn from, None when drafted with certainty
+    probabilities: (
+        torch.Tensor | None
+    )  # float32 [R, γ, V] they were drawn from, None when drafted with certainty
     drafted: torch.Tensor  # int64 [R]: how many of the γ are drafts; what lies beyond is never verified
-    confidences: torch.Tensor | None = None  # float32 [R, γ]: c_k, None for drafters without a confidence head
+    confidences: torch.Tensor | None = (
+        None  # float32 [R, γ]: c_k, None for drafters without a confidence head
+    )
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,9 @@ class Outcome:
 
     accepted: torch.Tensor  # int64 [R]: n
     next_tokens: torch.Tensor  # int64 [R]: the next anchors
-    features: torch.Tensor | None  # [Σ(1+ℓ), F] of the verified tokens, packed request by request, anchor first
+    features: (
+        torch.Tensor | None
+    )  # [Σ(1+ℓ), F] of the verified tokens, packed request by request, anchor first
     verified: torch.Tensor  # int64 [R]: ℓ, from which the rows of `features` follow
 
 
@@ -121,7 +127,9 @@ class DrafterPlugin:
     name: str
     options: type[BaseModel]  # strict; its field `block_size` is γ
     build: Callable[[Any, DrafterContext], Drafter]
-    weights: Callable[[Any], ModelSource | None] = field(default=lambda options: None)  # what it loads, if anything
+    weights: Callable[[Any], ModelSource | None] = field(
+        default=lambda options: None
+    )  # what it loads, if anything
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,9 @@ class PackedDecoder:
         gemma = self.model_type == "gemma3_text"
         if gemma:
             self.scale = config.query_pre_attn_scalar**-0.5
-        self._gelu = getattr(config, "hidden_act", getattr(config, "hidden_activation", "")).startswith("gelu")
+        self._gelu = getattr(config, "hidden_act", getattr(config, "hidden_activation", "")).startswith(
+            "gelu"
+        )
         self._norm_offset = 1.0 if gemma else 0.0
         self.embedding = body.embed_tokens.weight.detach()  # [V, d]
         self.embedding_scale = float(body.embed_tokens.embed_scale) if gemma else None
@@ -101,9 +103,7 @@ class PackedDecoder:
         weight = module.weight.detach()
         return Norm(weight + self._norm_offset if self._norm_offset else weight, config.rms_norm_eps)
 
-    def _rotary_tables(
-        self, rotary: Any, config: Any
-    ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    def _rotary_tables(self, rotary: Any, config: Any) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
         """cos and sin [max_positions, 1, D] from the model's own module, for each kind of layer."""
         positions = torch.arange(self.max_positions, device=self.device)[None]
         like = torch.empty(1, dtype=torch.float32, device=self.device)
@@ -173,7 +173,13 @@ class PackedDecoder:
         return Hidden(self.final_norm(x), features)
 
     def _attention(
-        self, index: int, layer: Layer, x: torch.Tensor, batch: PackedBatch, cos: torch.Tensor, sin: torch.Tensor
+        self,
+        index: int,
+        layer: Layer,
+        x: torch.Tensor,
+        batch: PackedBatch,
+        cos: torch.Tensor,
+        sin: torch.Tensor,
     ) -> torch.Tensor:
         rotated = self.heads + self.kv_heads
         qkv = layer.qkv(x).view(-1, rotated + self.kv_heads, self.head_dim)

@@ -116,7 +116,9 @@ class Engine:
             states.append(state)
             budget -= lengths[-1]
         batch = PackedBatch(self._cache, states[0].row, [s.prefilled for s in states], lengths)
-        tokens = [t for s, n in zip(states, lengths, strict=True) for t in s.request.prompt[s.prefilled :][:n]]
+        tokens = [
+            t for s, n in zip(states, lengths, strict=True) for t in s.request.prompt[s.prefilled :][:n]
+        ]
         hidden = self.target.forward(self._tensor(tokens), batch, self._capture)
         if hidden.features is not None:
             for state, part in zip(states, torch.split(hidden.features, lengths), strict=True):

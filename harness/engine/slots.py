@@ -38,7 +38,9 @@ class Slots:
 
     def release(self, ended: Sequence[RequestState]) -> None:
         """Take decoding requests out and close the gaps with the requests behind them."""
-        for state in sorted(ended, key=lambda s: -s.row):  # from the back, so that none is moved only to leave
+        for state in sorted(
+            ended, key=lambda s: -s.row
+        ):  # from the back, so that none is moved only to leave
             hole, last = state.row, self.decoding.pop()
             if last is not state:
                 self._place(last, hole)

@@ -14,7 +14,9 @@ class Verdict(NamedTuple):
     """Outcome of a verification for R requests."""
 
     accepted: torch.Tensor  # int64 [R]: accepted draft tokens n, 0..ℓ
-    next_tokens: torch.Tensor  # int64 [R]: the correction after a rejection, the bonus token after a full block
+    next_tokens: (
+        torch.Tensor
+    )  # int64 [R]: the correction after a rejection, the bonus token after a full block
 
 
 def residual(target: torch.Tensor, draft: torch.Tensor | None, rejected: torch.Tensor) -> torch.Tensor:
@@ -50,7 +52,9 @@ def verify(
     block = tokens.shape[1]
     starts = (lengths + 1).cumsum(0) - (lengths + 1)  # [R] first row of each request
     verified = torch.arange(block, device=tokens.device) < lengths[:, None]  # [R, γ]
-    rows = starts[:, None] + torch.arange(block + 1, device=tokens.device).clamp(max=lengths[:, None])  # [R, γ+1]
+    rows = starts[:, None] + torch.arange(block + 1, device=tokens.device).clamp(
+        max=lengths[:, None]
+    )  # [R, γ+1]
     if sampling.greedy:
         choice = logits.argmax(-1)[rows]  # [R, γ+1]
         accepted = (verified & (tokens == choice[:, :block])).cumprod(-1).sum(-1)

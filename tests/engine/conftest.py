@@ -99,7 +99,11 @@ def decode(
     speculation = None
     if drafter is not None:
         context = DrafterContext(
-            target=target, slots=slots, rows=concurrency, capacity=capacity, load=load or (lambda source: target)
+            target=target,
+            slots=slots,
+            rows=concurrency,
+            capacity=capacity,
+            load=load or (lambda source: target),
         )
         speculation = Speculation(drafter(context), scheduler)
     engine = Engine(
@@ -112,6 +116,7 @@ def decode(
         speculation=speculation,
     )
     requests = [
-        Request(i, tuple(p), seeds[i] if seeds else i, b) for i, (p, b) in enumerate(zip(prompts, budgets, strict=True))
+        Request(i, tuple(p), seeds[i] if seeds else i, b)
+        for i, (p, b) in enumerate(zip(prompts, budgets, strict=True))
     ]
     return sorted(engine.run(Arrivals(requests)), key=lambda s: s.request.index)

@@ -24,7 +24,9 @@ def _ngram(context: DrafterContext) -> NgramDrafter:
 
 def _draft_model(context: DrafterContext) -> DraftModelDrafter:
     """Another random model: it agrees with the target now and then."""
-    return DraftModelDrafter(PackedDecoder(make_model(CONFIGS["llama"](), seed=9), context.capacity), 4, context)
+    return DraftModelDrafter(
+        PackedDecoder(make_model(CONFIGS["llama"](), seed=9), context.capacity), 4, context
+    )
 
 
 def _self_draft(context: DrafterContext) -> DraftModelDrafter:
@@ -77,7 +79,10 @@ def test_equal_to_generate(family: str, concurrency: int, arm: str) -> None:
         drafter=ARMS[arm],
     )
     assert [s.output for s in states] == expected
-    ends = [(s.finish_reason, s.output[-1] == EOS, len(s.output) == b) for s, b in zip(states, budgets, strict=True)]
+    ends = [
+        (s.finish_reason, s.output[-1] == EOS, len(s.output) == b)
+        for s, b in zip(states, budgets, strict=True)
+    ]
     assert all(stopped if reason == "stop" else full for reason, stopped, full in ends)
 
 

@@ -118,7 +118,9 @@ def _p_value(sampling: Sampling, drafter: DrafterMaker | None, draws: int = DRAW
 ONE = Sampling(temperature=1.0)
 
 
-@pytest.mark.parametrize("drafter", [None, _bad, _draft_model, _ngram], ids=["target", "bad", "model", "ngram"])
+@pytest.mark.parametrize(
+    "drafter", [None, _bad, _draft_model, _ngram], ids=["target", "bad", "model", "ngram"]
+)
 def test_sequences_have_the_targets_distribution(drafter: DrafterMaker | None) -> None:
     assert _p_value(ONE, drafter) > 1e-3
 
@@ -141,7 +143,9 @@ def test_a_seeded_request_is_the_same_in_any_batch(drafter: DrafterMaker | None)
 
     def maker(context: DrafterContext) -> Any:
         if drafter is _draft_model:
-            return DraftModelDrafter(PackedDecoder(make_model(CONFIGS["llama"](), 5), context.capacity), 3, context)
+            return DraftModelDrafter(
+                PackedDecoder(make_model(CONFIGS["llama"](), 5), context.capacity), 3, context
+            )
         return _ngram(context)
 
     prompts = [[(7 * i + k) % 58 + 3 for k in range(1 + i % 9)] for i in range(24)]

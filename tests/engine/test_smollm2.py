@@ -32,7 +32,9 @@ def reference(smollm2: ResolvedModel) -> tuple[Any, list[list[int]], list[list[i
     """The model in float32, the first 20 prompts of each built-in set, and what `generate` says."""
     tokenizer = load_tokenizer(smollm2)
     model: Any = load_model(smollm2, torch.float32, "cpu")
-    sets = [load_prompts(Dataset(source=f"builtin:{name}", limit=20), Path()) for name in ("math", "code", "chat")]
+    sets = [
+        load_prompts(Dataset(source=f"builtin:{name}", limit=20), Path()) for name in ("math", "code", "chat")
+    ]
     prompts = [p for each in sets for p in each]
     ids = [list(r.ids) for r in render(prompts, tokenizer, thinking=False, system=None)]
     outputs = []
