@@ -59,6 +59,13 @@ def _warnings(summary: pd.DataFrame, domains: pd.DataFrame) -> list[str]:
             f"Warning: no speed-up for {', '.join(lonely)}: no target-only arm of the same backend has "
             "results on the same prompts."
         )
+    short = domains[domains["prompts"] < domains["concurrency"]]
+    if len(short):
+        names = ", ".join(short["domain"].unique())
+        found.append(
+            f"Warning: concurrency {short['concurrency'].max()} was never reached for {names}, which has fewer "
+            "prompts than that in flight: raise the data set's limit or lower the concurrency."
+        )
     weak = domains.loc[(domains["drafter"] != "none") & (domains["tau"] < SUSPECT_TAU), "arm"].unique()
     if len(weak):
         found.append(

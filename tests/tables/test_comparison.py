@@ -109,6 +109,13 @@ def test_suspect_numbers_are_warned_of() -> None:
     assert "τ under 1.1 for misfit" in text and "no speed-up for misfit" in text
 
 
+def test_a_concurrency_that_the_prompts_cannot_fill_is_warned_of() -> None:
+    few = Scenario({"target only": ArmSpec()}, datasets=DOMAINS, prompts=6, concurrency=(1, 8))
+    assert "concurrency 8 was never reached for math, code, chat" in " ".join(
+        shown(frames(simulate(few))).split()
+    )
+
+
 def test_an_arm_with_fewer_data_sets_is_marked(cells: list[CellRows]) -> None:
     gone = [
         not_ok(c, "failed", "x") if (c.row["arm"], c.row["dataset"]) == ("trimmed", "mt") else c
