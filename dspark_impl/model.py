@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
@@ -75,3 +76,12 @@ def read_model(folder: Path, dtype: torch.dtype) -> DSparkModel:
             )
     model.load_state_dict(tensors)
     return model.to(dtype).eval()
+
+
+def write_model(model: DSparkModel, folder: Path) -> None:
+    """Write a checkpoint folder in DeepSpec's format, which `read_model` reads back unchanged."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    text = json.dumps(dict(model.config.backbone), indent=2, ensure_ascii=False)
+    (folder / "config.json").write_text(text + "\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from dspark_impl.config import read_config
 from dspark_impl.drafter import DSparkDrafter
-from dspark_impl.model import read_model
+from dspark_impl.model import read_model, write_model
 from harness.engine.contracts import DrafterContext
 from harness.errors import BenchError
 from tests.dspark_impl.conftest import CheckpointMaker
@@ -73,3 +73,12 @@ def test_a_block_longer_than_trained_for(target: Any, checkpoint: CheckpointMake
     folder: Path = checkpoint()
     with pytest.raises(BenchError, match="block_size = 6 is more than the 5"):
         decode(target, [[3, 4]], drafter=lambda c: DSparkDrafter(read_model(folder, torch.float32), 6, c))
+
+
+def test_what_is_written_is_read_back_unchanged(checkpoint: CheckpointMaker, tmp_path: Path) -> None:
+    first = checkpoint(own_embeddings=True, markov_head_type="rnn")
+    write_model(read_model(first, torch.float32), tmp_path / "copy")
+    assert read_config(tmp_path / "copy") == read_config(first)
+    before, after = (load_file(folder / "model.safetensors") for folder in (first, tmp_path / "copy"))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
