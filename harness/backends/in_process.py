@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -126,12 +127,16 @@ class EngineCell:
             slots=self._slots,
             rows=self._rows,
             capacity=self._capacity,
+            folder=self._folder,
             load=self._load_draft_model,
         )
         plugin = drafters().get(arm.drafter.name)
         drafter = plugin.build(plugin.options(**arm.drafter.options), context)
         chooser = schedulers().get(arm.scheduler.name)
         return Speculation(drafter, chooser.build(chooser.options(**arm.scheduler.options)))
+
+    def _folder(self, source: ModelSource) -> Path:
+        return resolve(source.source, sha256=source.sha256, base=self._base).path
 
     def _load_draft_model(self, source: ModelSource) -> PackedDecoder:
         resolved = resolve(source.source, sha256=source.sha256, base=self._base)

@@ -1,4 +1,4 @@
-"""Attention of a flat batch of tokens against the KV cache: causal within a request, blind to all others."""
+"""Attention of a flat batch of tokens against the KV cache: within a request, blind to all others."""
 
 from __future__ import annotations
 
@@ -18,10 +18,20 @@ class PackedBatch:
     """Where the tokens of a step belong: the marker of the paper's section 5.3, made once and used by every layer.
 
     Request i of R has `lengths[i]` query tokens at positions `starts[i]`, `starts[i] + 1`, ... and its keys in
-    row `first_row + i` of the cache. Tokens lie request by request, without padding, T in all.
+    row `first_row + i` of the cache. Tokens lie request by request, without padding, T in all. A query sees the
+    keys up to its own position, or up to its request's last query token when the batch is not `causal` (the block
+    of a parallel drafter).
     """
 
-    def __init__(self, cache: KVCache, first_row: int, starts: Sequence[int], lengths: Sequence[int]) -> None:
+    def __init__(
+        self,
+        cache: KVCache,
+        first_row: int,
+        starts: Sequence[int],
+        lengths: Sequence[int],
+        *,
+        causal: bool = True,
+    ) -> None:
         device = cache.keys.device
         self.cache, self.first_row = cache, first_row
         self.starts, self.lengths = list(starts), list(lengths)
@@ -34,9 +44,11 @@ class PackedBatch:
         self.last_token = ends - 1  # [R]
         offset = torch.arange(self.tokens, device=device) - self.first_token[self.request_of]
         self.positions = torch.tensor(self.starts, device=device)[self.request_of] + offset  # [T]
+        self._limits = self.positions if causal else self.positions[self.last_token][self.request_of]  # [T]
         self.cache_index = (first_row + self.request_of) * cache.capacity + self.positions  # [T]
         self._padded = max(self.lengths) <= _PADDED_QUERIES
         self._width = max(self.lengths)
+        self._causal = causal
         self._even = self.requests * self._width == self.tokens
         self._slot = self.request_of * self._width + offset  # [T] index in the padded batch
         self._masks: dict[tuple[int | None, int], torch.Tensor | None] = {}
@@ -48,23 +60,25 @@ class PackedBatch:
         return self._masks[window, groups]
 
     def _make_mask(self, window: int | None, groups: int) -> torch.Tensor | None:
-        same = self._width == 1 and min(self.starts) == max(self.starts)
+        together = self._even and min(self.starts) == max(self.starts)
+        same = together and (self._width == 1 or not self._causal)
         if same and (window is None or self.reach <= window):
             return None
         dtype, device = self.cache.keys.dtype, self.cache.keys.device
         # A padding query sees position 0 alone: any key does, as long as its softmax is defined.
-        position = torch.zeros(self.requests * self._width, dtype=torch.long, device=device)
-        position[self._slot] = self.positions
-        hidden = self._hidden(position.view(self.requests, self._width), self.reach, window)
+        position = torch.zeros(2, self.requests * self._width, dtype=torch.long, device=device)
+        position[:, self._slot] = torch.stack((self.positions, self._limits))
+        position, limit = position.view(2, self.requests, self._width)
+        hidden = self._hidden(position, limit, self.reach, window)
         mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill_(hidden, float("-inf"))
         mask = mask[:, None].expand(-1, groups, -1, -1)  # [R, G, W, L]
         return mask.reshape(self.requests, 1, groups * self._width, self.reach)
 
     @staticmethod
-    def _hidden(position: torch.Tensor, reach: int, window: int | None) -> torch.Tensor:
-        """Which keys a query must not see. position [...]; returns bool [..., reach]."""
+    def _hidden(position: torch.Tensor, limit: torch.Tensor, reach: int, window: int | None) -> torch.Tensor:
+        """Which keys a query must not see: beyond `limit`, or before the window. [...]; bool [..., reach]."""
         key = torch.arange(reach, device=position.device)
-        hidden = key > position.unsqueeze(-1)
+        hidden = key > limit.unsqueeze(-1)
         if window is not None:
             hidden |= key <= position.unsqueeze(-1) - window
         return hidden
@@ -73,7 +87,7 @@ class PackedBatch:
         """query [T, H, D] against the cached keys and values of `layer`; returns [T, H * D].
 
         The keys and values of the batch's own tokens must have been written to the cache already. A query at
-        position p sees keys 0..p, and with a sliding window only the last `window` of those.
+        position p of a causal batch sees keys 0..p; a sliding window hides those at p - window and before.
         """
         attend = self._attend_padded if self._padded else self._attend_each
         return attend(layer, query, scale, window)
@@ -109,8 +123,10 @@ class PackedBatch:
             keys = self.cache.keys[layer, row, : start + length].transpose(0, 1)[None]
             values = self.cache.values[layer, row, : start + length].transpose(0, 1)[None]
             mask = None
-            if start or window is not None:
-                hidden = self._hidden(self.positions[begin:end], start + length, window)
+            if window is not None or (start and self._causal):
+                hidden = self._hidden(
+                    self.positions[begin:end], self._limits[begin:end], start + length, window
+                )
                 mask = torch.zeros(hidden.shape, dtype=query.dtype, device=query.device)
                 mask.masked_fill_(hidden, float("-inf"))
             part = scaled_dot_product_attention(
@@ -118,7 +134,7 @@ class PackedBatch:
                 keys,
                 values,
                 mask,
-                is_causal=mask is None,
+                is_causal=mask is None and self._causal,
                 scale=scale,
                 enable_gqa=kv_heads != heads,
             )

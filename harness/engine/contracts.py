@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class DrafterContext:
     slots: Slots  # row bookkeeping: caches attached to it follow their requests
     rows: int  # requests in flight at most
     capacity: int  # tokens a request can reach, its last block included
+    folder: Callable[[ModelSource], Path]  # where a checkpoint lies on this machine
     load: Callable[[ModelSource], PackedDecoder]  # a causal LM with the target's tokenizer, dtype and device
 
 

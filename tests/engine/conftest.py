@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,7 @@ def decode(
             slots=slots,
             rows=concurrency,
             capacity=capacity,
+            folder=lambda source: Path(source.source),
             load=load or (lambda source: target),
         )
         speculation = Speculation(drafter(context), scheduler)
