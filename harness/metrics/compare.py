@@ -120,12 +120,7 @@ def compare(frames: Frames, arm: str, other: str, levels: tuple[str, ...] = LEVE
                 continue
             rows.append(
                 {
-                    "target": point.target,
-                    "concurrency": point.concurrency,
-                    "temperature": point.temperature,
-                    "level": level.level,
-                    "dataset": level.dataset,
-                    "domain": level.domain,
+                    **point.coordinates(level),
                     "arm": arm,
                     "other": other,
                     "prompts": len(paired.units),

@@ -78,6 +78,17 @@ class Point(NamedTuple):
                 units = np.flatnonzero(self.units["dataset"] == dataset)
                 yield Level("dataset", str(dataset), str(self.units["domain"].iloc[units[0]]), units)
 
+    def coordinates(self, level: Level) -> dict[str, Any]:
+        """The columns that say where in the matrix a row of a summary belongs."""
+        return {
+            "target": self.target,
+            "concurrency": self.concurrency,
+            "temperature": self.temperature,
+            "level": level.level,
+            "dataset": level.dataset,
+            "domain": level.domain,
+        }
+
     def weights(self, units: Ints, repeats: int) -> Resamples:
         """The resamples of these prompts and so many repeats: the same for every arm."""
         return resamples(tuple(pd.factorize(self.units["dataset"].iloc[units])[0].tolist()), repeats)

@@ -56,12 +56,7 @@ def _identity(point: Point, level: Level, arm: ArmData) -> dict[str, Any]:
     wanted = point.units["dataset"].iloc[level.units].unique()
     cells = arm.cells[arm.cells["dataset"].isin(wanted)]
     return {
-        "target": point.target,
-        "concurrency": point.concurrency,
-        "temperature": point.temperature,
-        "level": level.level,
-        "dataset": level.dataset,
-        "domain": level.domain,
+        **point.coordinates(level),
         "arm": arm.name,
         **{name: first[name] for name in ("drafter", "scheduler", "block_size", "backend")},
         "datasets": int(cells["dataset"].nunique()),
