@@ -269,15 +269,14 @@ def test_published_suites_load_with_what_is_installed(path: Path) -> None:
     assert any(cell.arm.drafter is None for cell in cells)
 
 
-def test_quickstart_is_guessed_under_four_minutes() -> None:
+def test_quickstart_is_guessed_under_four_minutes_and_fills_its_concurrency() -> None:
     [path] = [path for path in SUITES if path.stem == "quickstart"]
     suite = load_suite(path).suite
     cells = expand(suite)
     assert len(cells) == 24  # 2 arms x 3 data sets x 2 concurrencies x 2 repeats
     assert time_left(plan(cells, {})) < 240
     assert {cell.concurrency for cell in cells} == {1, 8}
-    assert {cell.dataset.limit for cell in cells} == {6}
-    assert {cell.generation.max_new_tokens for cell in cells} == {64}
+    assert all(cell.concurrency <= (cell.dataset.limit or 0) for cell in cells)
     ngram = suite.arms["n-gram"].drafter
     assert ngram is not None
     assert ngram.options["block_size"] == 7
