@@ -74,9 +74,8 @@ class DSparkDrafter:
         """Equations 2 and 3: features [T, m * d] of the target become keys and values of every draft layer."""
         context = self._feature_norm(self._project(features))
         shape = (len(context), 2, self._layers.kv_heads, self._layers.head_dim)
-        for index, project in enumerate(self._context_kv):
-            keys, values = project(context).view(shape).unbind(1)
-            self._layers.write_keys(index, keys, values, batch)
+        projected = (project(context).view(shape) for project in self._context_kv)
+        self._layers.write_projected(projected, batch)
 
     def propose(self, batch: DraftBatch) -> Proposal:
         requests, block = len(batch.requests), self.block_size

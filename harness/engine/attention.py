@@ -40,9 +40,8 @@ class PackedBatch:
         counts = torch.tensor(self.lengths, device=device)
         self.request_of = torch.repeat_interleave(torch.arange(self.requests, device=device), counts)  # [T]
         ends = counts.cumsum(0)
-        self.first_token = ends - counts  # [R] index in the flat batch
-        self.last_token = ends - 1  # [R]
-        offset = torch.arange(self.tokens, device=device) - self.first_token[self.request_of]
+        self.last_token = ends - 1  # [R] index in the flat batch
+        offset = torch.arange(self.tokens, device=device) - (ends - counts)[self.request_of]
         self.positions = torch.tensor(self.starts, device=device)[self.request_of] + offset  # [T]
         self._limits = self.positions if causal else self.positions[self.last_token][self.request_of]  # [T]
         self.cache_index = (first_row + self.request_of) * cache.capacity + self.positions  # [T]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -144,7 +144,7 @@ class PackedLayers:
         (Hugging Face's `hidden_states[i + 1]`), -1 the input.
         """
         kept = {-1: x} if -1 in capture else {}
-        rope = {kind: (cos[batch.positions], sin[batch.positions]) for kind, (cos, sin) in self._rope.items()}
+        rope = self._rope_at(batch.positions)
         for index, layer in enumerate(self.layers):
             x = x + self._attention(index, layer, layer.input_norm(x), batch, *rope[layer.rope])
             x = x + self._mlp(layer, layer.mlp_input_norm(x))
@@ -153,14 +153,18 @@ class PackedLayers:
         features = torch.cat([kept[index] for index in capture], -1) if capture else None
         return Hidden(self.final_norm(x), features)
 
-    def write_keys(self, index: int, keys: torch.Tensor, values: torch.Tensor, batch: PackedBatch) -> None:
-        """Norm, rotate and store keys and values [T, KVH, D] of layer `index` that were projected elsewhere."""
-        layer = self.layers[index]
-        if layer.k_norm is not None:
-            keys = layer.k_norm(keys)
-        cos, sin = self._rope[layer.rope]
-        keys = _rotated(keys, cos[batch.positions], sin[batch.positions])
-        batch.cache.write(index, batch.cache_index, keys, values)
+    def write_projected(self, projected: Iterable[torch.Tensor], batch: PackedBatch) -> None:
+        """Norm, rotate and store keys and values that were projected elsewhere: [T, 2, KVH, D] for each layer."""
+        rope = self._rope_at(batch.positions)
+        for index, (layer, both) in enumerate(zip(self.layers, projected, strict=True)):
+            keys, values = both.unbind(1)
+            if layer.k_norm is not None:
+                keys = layer.k_norm(keys)
+            batch.cache.write(index, batch.cache_index, _rotated(keys, *rope[layer.rope]), values)
+
+    def _rope_at(self, positions: torch.Tensor) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+        """cos and sin [T, 1, D] at positions [T], for each kind of layer."""
+        return {kind: (cos[positions], sin[positions]) for kind, (cos, sin) in self._rope.items()}
 
     def _attention(
         self,
